@@ -77,11 +77,6 @@ export class ByteWriter {
     this.#length += 4 + written;
   }
 
-  /** What was written from there on was not. */
-  cut(length: number): void {
-    this.#length = length;
-  }
-
   /** Starts again in the same memory, unless it has grown beyond what is worth keeping. */
   clear(): void {
     this.#length = 0;

@@ -1,6 +1,5 @@
 /** Answers what other members ask: partial answers from the shards of this process that are as good as they must be. */
 
-import type { ByteWriter } from '../../engine/bytes.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { AnsweringShards, LogName } from '../endpoints/endpoint.js';
 import { InvalidArgument, Unavailable } from '../endpoints/refusal.js';
@@ -12,7 +11,6 @@ import { BEHIND_CHECK_MOST_MS, BEHIND_CHECK_MS, BEHIND_WAIT_MS } from './limits.
 import type { Allocate } from './message-bytes.js';
 import {
   type AskedPartition,
-  appendReply,
   type PartitionStatus,
   type Question,
   type RepliedPartition,
@@ -33,6 +31,11 @@ export interface AnswererPorts {
   readonly pause: (delayMs: number) => Promise<void>;
 }
 
+interface Parsed {
+  readonly served: ServedEndpoint;
+  readonly parameters: unknown;
+}
+
 export class Answerer {
   readonly #ports: AnswererPorts;
 
@@ -41,65 +44,67 @@ export class Answerer {
   }
 
   /**
-   * The reply, in memory from `allocate`. Rejects with a PartialError for bytes that are no question, and for our own
-   * bugs; what goes wrong else is a reply.
+   * The reply, in memory from `allocate`; at once, where nothing is to be waited for. Throws a PartialError for bytes that are
+   * no question; throws, or rejects with, our own bugs. What goes wrong else is a reply.
    */
-  async answer(bytes: Uint8Array, allocate?: Allocate): Promise<Uint8Array> {
+  answer(bytes: Uint8Array, allocate?: Allocate): Uint8Array | Promise<Uint8Array> {
     const question = readQuestion(bytes);
+    const refuse = (error: unknown) => writeReply(replyFor(error), allocate);
     try {
-      const { served, parameters } = this.#parse(question);
-      const { monotonicUs, pause } = this.#ports;
-      const endUs = monotonicUs() + Math.min(BEHIND_WAIT_MS, question.limitMs) * 1000;
-      let judged = this.#judgeAll(question);
-      for (let waitMs = BEHIND_CHECK_MS; judged.some(({ status }) => status === 'behind'); waitMs *= 2) {
-        const leftMs = (endUs - monotonicUs()) / 1000;
-        if (leftMs <= 0) break;
-        await pause(Math.min(waitMs, BEHIND_CHECK_MOST_MS, leftMs));
-        judged = this.#judgeAll(question);
-      }
-      const shards = this.#counted(question, judged);
-      const collected = isNone(shards) ? [] : served.query.collect(parameters, question.nowUs, shards);
-      if (!(collected instanceof Promise))
-        return writeReply(this.#reply(served, parameters, question, judged, collected), allocate);
-      const partials = await collected;
+      const parsed = this.#parse(question);
+      const judged = this.#judgeAll(question);
+      const reply = judged.some(isBehind)
+        ? this.#whenThere(question, parsed, judged, allocate)
+        : this.#replyTo(question, parsed, judged, allocate);
+      return reply instanceof Promise ? reply.catch(refuse) : reply;
+    } catch (error) {
+      return refuse(error);
+    }
+  }
+
+  /** The reply, once its partitions are as far as they must be, or are not in time. */
+  async #whenThere(
+    question: Question,
+    parsed: Parsed,
+    first: readonly RepliedPartition[],
+    allocate?: Allocate,
+  ): Promise<Uint8Array> {
+    const { monotonicUs, pause } = this.#ports;
+    const endUs = monotonicUs() + Math.min(BEHIND_WAIT_MS, question.limitMs) * 1000;
+    let judged = first;
+    for (let waitMs = BEHIND_CHECK_MS; judged.some(isBehind); waitMs *= 2) {
+      const leftMs = (endUs - monotonicUs()) / 1000;
+      if (leftMs <= 0) break;
+      await pause(Math.min(waitMs, BEHIND_CHECK_MOST_MS, leftMs));
+      judged = this.#judgeAll(question);
+    }
+    return this.#replyTo(question, parsed, judged, allocate);
+  }
+
+  #replyTo(
+    question: Question,
+    parsed: Parsed,
+    judged: readonly RepliedPartition[],
+    allocate?: Allocate,
+  ): Uint8Array | Promise<Uint8Array> {
+    const shards = this.#counted(question, judged);
+    const { served, parameters } = parsed;
+    const collected = isNone(shards) ? [] : served.query.collect(parameters, question.nowUs, shards);
+    if (!(collected instanceof Promise))
+      return writeReply(this.#reply(parsed, question, judged, collected), allocate);
+    return collected.then((partials) => {
       // What came meanwhile may be in them or not: they are as far as it is now, and as old as they were.
       const partitions = judged.map((one) =>
         one.status === 'counted'
           ? { ...one, ...this.#progress(question, one.partition), ageMs: one.ageMs }
           : one,
       );
-      return writeReply(this.#reply(served, parameters, question, partitions, partials), allocate);
-    } catch (error) {
-      return writeReply(replyFor(error), allocate);
-    }
-  }
-
-  /** Appends the reply, or nothing where something is to be waited for. Throws as `answer` rejects. */
-  answerNow(bytes: Uint8Array, out: ByteWriter): void {
-    const question = readQuestion(bytes);
-    const start = out.length;
-    try {
-      const { served, parameters } = this.#parse(question);
-      const judged = this.#judgeAll(question);
-      if (judged.some(({ status }) => status === 'behind')) return;
-      const { query } = served;
-      const shards = this.#counted(question, judged);
-      const collected = isNone(shards)
-        ? []
-        : query.collectNow === undefined
-          ? query.collect(parameters, question.nowUs, shards)
-          : query.collectNow(parameters, question.nowUs, shards);
-      if (collected instanceof Promise) collected.catch(() => undefined);
-      else if (collected !== null)
-        appendReply(this.#reply(served, parameters, question, judged, collected), out);
-    } catch (error) {
-      out.cut(start);
-      appendReply(replyFor(error), out);
-    }
+      return writeReply(this.#reply(parsed, question, partitions, partials), allocate);
+    });
   }
 
   /** Throws Refused. */
-  #parse({ endpoint, topic, query }: Question): { served: ServedEndpoint; parameters: unknown } {
+  #parse({ endpoint, topic, query }: Question): Parsed {
     const served = this.#ports.find(endpoint);
     if (served === null) throw new Refused(`there is no endpoint ${endpoint}`);
     const { log, parameters } = served.endpoint;
@@ -121,8 +126,7 @@ export class Answerer {
 
   /** To be written in the turn in which the partial answers were collected. */
   #reply(
-    { endpoint, query }: ServedEndpoint,
-    parameters: unknown,
+    { served: { endpoint, query }, parameters }: Parsed,
     { topic, topicId, nowUs, detail }: Question,
     partitions: readonly RepliedPartition[],
     partials: readonly unknown[],
@@ -165,6 +169,10 @@ export class Answerer {
       projects: copy === null ? null : own.projects(key, topicId),
     };
   }
+}
+
+function isBehind({ status }: RepliedPartition): boolean {
+  return status === 'behind';
 }
 
 function isNone({ edge, relay }: AnsweringShards): boolean {

@@ -1,46 +1,39 @@
 /**
- * Where other members ask this one: HTTP/1.1, a key in each request, a few paths. Nothing is answered without the key,
- * and nothing that comes in can do more than be refused.
+ * Where other members ask this one, in frames (frames.ts), with a key on each connection. Nothing is answered without the
+ * key, and nothing that comes in can do more than be refused.
  */
 
+import { createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls';
 import { PartialError } from '../../engine/partial-format.js';
 import { BodyPool, TakenBuffer } from '../endpoints/body-pool.js';
 import type { KeyRing } from '../http/auth.js';
-import { AnswersInFlight } from '../http/server/answers-in-flight.js';
-import { createHttpServer, type ServerOptions } from '../http/server/back-ends.js';
-import { hasOneBody } from '../http/server/headers.js';
-import type { BodyConsumer, HeaderLine, HttpAnswer, HttpRequest, HttpServer } from '../http/server/server.js';
-import {
-  CLUSTER_KEY_HEADER,
-  COPY_PATH,
-  HOLDINGS_PATH,
-  NAMES_PATH,
-  PIECE_PATH,
-  QUESTION_PATH,
-  QUESTIONS_PATH,
-  RELEASE_PATH,
-} from './cluster-paths.js';
+import { HEAD_TIMEOUT_MS } from '../http/limits.js';
+import { listenOn } from '../http/server/listen-on.js';
+import type { BugReporter } from '../http/server/server.js';
+import { type TlsIdentity, tlsOptions } from '../http/server/tls-identity.js';
+import { type AnsweredRequest, AskedConnection } from './asked-connection.js';
 import { type CopyGiver, NotGiven } from './copy-giver.js';
+import type { Asked } from './frames.js';
 import { KNOWN_BYTES, QUESTION_BYTES, QUESTIONS_AT_ONCE } from './limits.js';
 import type { Allocate } from './message-bytes.js';
 
-const TOO_LONG = `a question has at most ${QUESTION_BYTES} bytes, what is known of lists ${KNOWN_BYTES}`;
-const TEXT: HeaderLine = ['Content-Type', 'text/plain; charset=utf-8'];
-const BYTES: HeaderLine = ['Content-Type', 'application/octet-stream'];
-
 export interface ClusterListenerPorts {
   readonly keys: KeyRing;
-  /** In memory from `allocate`. Rejects with a PartialError for bytes that are no question. */
-  readonly answer: (question: Uint8Array, allocate: Allocate) => Promise<Uint8Array>;
-  /** The replies to questions that came together, otherwise the same. */
-  readonly answerAll: (questions: Uint8Array, allocate: Allocate) => Uint8Array;
+  /**
+   * In memory from `allocate`; at once, where nothing is to be waited for. Throws, or rejects with, a PartialError for
+   * bytes that are no question.
+   */
+  readonly answer: (question: Uint8Array, allocate: Allocate) => Uint8Array | Promise<Uint8Array>;
   /** Throws a PartialError for bytes that say nothing of what is known. */
   readonly holdings: (known: Uint8Array) => Uint8Array;
   /** Rejects with a PartialError for bytes that are no request. */
   readonly names: (request: Uint8Array) => Promise<Uint8Array>;
   /** Pieces are in memory from `allocate`. */
   readonly copies: Pick<CopyGiver, 'copy' | 'piece' | 'release'>;
-  readonly server: Omit<ServerOptions, 'handler' | 'inFlight' | 'observe'>;
+  readonly bugs: BugReporter;
+  /** null: without TLS. */
+  readonly identity: TlsIdentity | null;
 }
 
 interface Route {
@@ -51,81 +44,114 @@ interface Route {
 }
 
 export class ClusterListener {
-  readonly server: HttpServer;
-  /** Unbounded: members ask for what they have room for. */
-  readonly inFlight = new AnswersInFlight(Infinity);
-  readonly #keys: KeyRing;
-  readonly #routes: ReadonlyMap<string, Route>;
+  readonly #server: Server;
+  /** The same; null without TLS. */
+  readonly #tlsServer: TlsServer | null;
+  readonly #bugs: BugReporter;
+  readonly #routes: Readonly<Record<Asked, Route>>;
+  readonly #connections = new Set<AskedConnection>();
+  /** All of them, from before their TLS handshake on. */
+  readonly #sockets = new Set<Socket>();
   readonly #replies = new BodyPool();
   #questionCount = 0;
+  #isClosing = false;
 
-  constructor({ keys, answer, answerAll, holdings, names, copies, server }: ClusterListenerPorts) {
+  constructor({ keys, answer, holdings, names, copies, bugs, identity }: ClusterListenerPorts) {
     const question = (reply: Route['reply']): Route => ({
       bodyBytes: QUESTION_BYTES,
       isCounted: true,
       reply,
     });
-    this.#keys = keys;
-    this.#routes = new Map<string, Route>([
-      [QUESTION_PATH, question(answer)],
-      [QUESTIONS_PATH, question(answerAll)],
-      [NAMES_PATH, question(names)],
-      [COPY_PATH, question((body) => copies.copy(body))],
-      [PIECE_PATH, question((body, allocate) => copies.piece(body, allocate))],
-      [RELEASE_PATH, question((body) => copies.release(body))],
-      [HOLDINGS_PATH, { bodyBytes: KNOWN_BYTES, isCounted: false, reply: holdings }],
-    ]);
-    const handler = { open: (request: HttpRequest) => this.#open(request) };
-    this.server = createHttpServer({ ...server, handler, inFlight: this.inFlight }).server;
-  }
-
-  #open({ method, path, headers }: HttpRequest): HttpAnswer | BodyConsumer {
-    if (this.#keys.grantOf(headers.get(CLUSTER_KEY_HEADER)) === null)
-      return refusal(401, 'a key of LOGRING_CLUSTER_KEYS is needed');
-    if (method !== 'POST') return refusal(405, 'POST only');
-    const route = this.#routes.get(path);
-    if (route === undefined) return refusal(404, 'there is nothing here');
-    if (!hasOneBody(headers) || !headers.has('content-length'))
-      return refusal(400, 'a body with a Content-Length is needed');
-    const byteCount = Number(headers.get('content-length'));
-    if (byteCount > route.bodyBytes) return refusal(413, TOO_LONG);
-    if (route.isCounted && this.#questionCount >= QUESTIONS_AT_ONCE)
-      return refusal(503, 'too many questions at once');
-    const body = Buffer.allocUnsafe(byteCount);
-    let receivedBytes = 0;
-    return {
-      push: (piece) => {
-        body.set(piece, receivedBytes);
-        receivedBytes += piece.length;
-        return true;
-      },
-      end: () => this.#answer(route, body),
-      abort: () => undefined,
+    this.#bugs = bugs;
+    this.#routes = {
+      question: question(answer),
+      names: question(names),
+      copy: question((body) => copies.copy(body)),
+      piece: question((body, allocate) => copies.piece(body, allocate)),
+      release: question((body) => copies.release(body)),
+      holdings: { bodyBytes: KNOWN_BYTES, isCounted: false, reply: holdings },
     };
+    const ports = {
+      isKey: (key: string) => keys.grantOf(key) !== null,
+      mostBytes: (asked: Asked) => this.#routes[asked].bodyBytes,
+      answer: (asked: Asked, body: Uint8Array) => this.#answer(this.#routes[asked], body),
+    };
+    const onSocket = (socket: Socket) => {
+      if (this.#isClosing) socket.destroy();
+      const connection = new AskedConnection(socket, ports);
+      this.#connections.add(connection);
+      socket.once('close', () => this.#connections.delete(connection));
+    };
+    this.#tlsServer =
+      identity === null
+        ? null
+        : createTlsServer({ ...tlsOptions(identity), handshakeTimeout: HEAD_TIMEOUT_MS }, onSocket);
+    this.#server = this.#tlsServer ?? createServer(onSocket);
+    this.#tlsServer?.on('tlsClientError', (_error, socket) => socket.destroy());
+    this.#server.on('connection', (socket: Socket) => {
+      socket.setNoDelay(true);
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
   }
 
-  async #answer({ isCounted, reply }: Route, body: Uint8Array): Promise<HttpAnswer> {
+  /** Resolves to the port, which is chosen by the system for port 0. Rejects with a ListenError. */
+  listen(host: string, port: number): Promise<number> {
+    const at = { host, port, settings: 'LOGRING_CLUSTER_HOST, LOGRING_CLUSTER_PORT' };
+    return listenOn(this.#server, at, this.#bugs);
+  }
+
+  /** Shows another certificate to new connections. Throws, and goes on with the earlier one, when it can't. */
+  renewIdentity(identity: TlsIdentity): void {
+    this.#tlsServer?.setSecureContext(tlsOptions(identity));
+  }
+
+  /** Accepts no more connections and requests, lets those in progress finish for up to graceMs, then closes all connections. */
+  async close(graceMs: number): Promise<void> {
+    this.#isClosing = true;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(() => {
+        for (const socket of this.#sockets) socket.destroy();
+      }, graceMs);
+      this.#server.close(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+      for (const connection of this.#connections) connection.finish();
+    });
+  }
+
+  #answer({ isCounted, reply }: Route, body: Uint8Array): AnsweredRequest | Promise<AnsweredRequest> {
+    if (isCounted && this.#questionCount >= QUESTIONS_AT_ONCE)
+      return refusal(503, 'too many questions at once');
     const taken = new TakenBuffer(this.#replies);
-    if (isCounted) this.#questionCount++;
+    const answered = (bytes: Uint8Array | null): AnsweredRequest => ({
+      status: bytes === null ? 304 : 200,
+      body: bytes ?? '',
+      release: () => taken.giveBack(),
+    });
     try {
-      const bytes = await reply(body, taken.take);
-      return {
-        status: bytes === null ? 304 : 200,
-        headers: [BYTES],
-        body: bytes ?? '',
-        release: () => taken.giveBack(),
-        close: false,
-      };
+      const bytes = reply(body, taken.take);
+      if (!(bytes instanceof Promise)) return answered(bytes);
+      if (isCounted) this.#questionCount++;
+      return bytes
+        .then(answered, (error: unknown) => this.#refusalOf(error))
+        .finally(() => {
+          if (isCounted) this.#questionCount--;
+        });
     } catch (error) {
-      if (error instanceof PartialError) return refusal(400, error.message);
-      if (error instanceof NotGiven) return refusal(error.status, error.message);
-      throw error;
-    } finally {
-      if (isCounted) this.#questionCount--;
+      return this.#refusalOf(error);
     }
+  }
+
+  #refusalOf(error: unknown): AnsweredRequest {
+    if (error instanceof PartialError) return refusal(400, error.message);
+    if (error instanceof NotGiven) return refusal(error.status, error.message);
+    this.#bugs.report(error, 'answering another member');
+    return refusal(500, 'a bug of Logring; its log says more');
   }
 }
 
-function refusal(status: number, reason: string): HttpAnswer {
-  return { status, headers: [TEXT], body: reason, close: true };
+function refusal(status: number, reason: string): AnsweredRequest {
+  return { status, body: reason, release: () => undefined };
 }

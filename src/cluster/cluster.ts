@@ -22,7 +22,6 @@ import type { Peer, PeerLink } from './peer.js';
 import { ASK_OUTCOMES, type AskOutcome } from './peer-requests.js';
 import { Peers, type PeersPorts } from './peers.js';
 import { Scatter } from './scatter.js';
-import { answerTogether } from './together.js';
 
 export interface ClusterPorts extends Pick<PeersPorts, 'onSilent'> {
   readonly storeId: string;
@@ -122,14 +121,9 @@ export class Cluster {
     });
   }
 
-  /** In memory from `allocate`. Rejects with a PartialError for bytes that are no question. */
-  answer(question: Uint8Array, allocate?: Allocate): Promise<Uint8Array> {
+  /** See Answerer.answer. */
+  answer(question: Uint8Array, allocate?: Allocate): Uint8Array | Promise<Uint8Array> {
     return this.#answerer!.answer(question, allocate);
-  }
-
-  /** See answerTogether. */
-  answerAll(questions: Uint8Array, allocate: Allocate): Uint8Array {
-    return answerTogether(questions, (question, out) => this.#answerer!.answerNow(question, out), allocate);
   }
 
   /** Throws a PartialError for bytes that don't say what is known. */

@@ -1,10 +1,10 @@
 /** Every cap of answering together, each with its reason: what too big and too small would mean. */
 
 import { assert } from '../../engine/assert.js';
-import { ANSWER_BYTE_LIMIT, KEEP_ALIVE_TOLD_SECONDS } from '../http/limits.js';
+import { ANSWER_BYTE_LIMIT, KEEP_ALIVE_MS } from '../http/limits.js';
 
 /** Of the messages between members. A member asks only those that speak its own. */
-export const WIRE_VERSION = 9;
+export const WIRE_VERSION = 10;
 
 /**
  * How often the others are asked what they hold. Longer: who has fallen behind, and who has come back, is known later;
@@ -93,18 +93,11 @@ export const GATHER_TRIES = 4;
 /** Bytes of a question. Bigger: memory for what nobody asks; smaller: an expression does not fit. */
 export const QUESTION_BYTES = 64 * 1024;
 
-/**
- * How long a question to a member waits for the answer to the one before, so that those which come meanwhile go in one request.
- * Longer: questions wait for one that takes long; shorter: more requests while much is asked.
- */
-export const TOGETHER_MS = 1;
+/** Requests of a connection that are answered at a time. More: memory for a member that hangs; fewer: slow ones hold others up. */
+export const REQUESTS_AT_ONCE = 64;
 
-/** Questions that go in one request, and bytes of replies after which the others are asked for alone. More: longer turns. */
-export const QUESTIONS_TOGETHER = 16;
-export const REPLIES_TOGETHER_BYTES = 512 * 1024;
-
-/** Bytes of a question that goes with others: together they are no longer than one may be. */
-export const TOGETHER_QUESTION_BYTES = Math.floor((QUESTION_BYTES - 1024) / QUESTIONS_TOGETHER);
+/** Requests of a connection that are answered in one turn of the event loop. More: longer turns; fewer: more system calls. */
+export const REQUESTS_A_TURN = 16;
 
 /** Bytes that say what a member knows of another's lists: 8 a partition. Bigger: memory; smaller: a limit to partitions. */
 export const KNOWN_BYTES = 1024 * 1024;
@@ -121,20 +114,20 @@ export const QUESTIONS_AT_ONCE = 512;
 /** The farthest time from the epoch that there is, µs: that of dates. */
 export const MOST_TIME_US = 8.64e18;
 
-/** Connections to one member for each kind of request. More: descriptors; fewer: questions wait for each other. */
-export const PEER_CONNECTIONS = 64;
+/** Kept for so long without a question. Longer: it is closed under one; shorter: connections are made again and again. */
+export const PEER_IDLE_MS = 5_000;
 
-/** Used again for so long without a question. Longer: it is closed under one; shorter: connections are made again and again. */
-export const PEER_IDLE_MS = 1000 * KEEP_ALIVE_TOLD_SECONDS;
-
-/**
- * Bytes that are read from any member at a time, and of a reply that is put together without `allocate`. Bigger: memory;
- * smaller: more system calls.
- */
+/** Bytes that are read from any member at a time. Bigger: memory; smaller: more system calls. */
 export const PEER_READ_BYTES = 64 * 1024;
 
-/** Bytes of a reply's head. Bigger: memory for what is no reply; smaller: what a proxy adds does not fit. */
-export const REPLY_HEAD_BYTES = 16 * 1024;
+/**
+ * Bytes of replies that wait for a member to take them before no more of its requests are read. More: memory for one that hangs;
+ * fewer: one that is only slow waits for each reply.
+ */
+export const UNSENT_REPLY_BYTES = 4 * 1024 * 1024;
+
+/** Bytes of a key. Bigger: memory for strangers; smaller: keys that are shorter than people make them. */
+export const KEY_BYTES = 1024;
 
 /** Bytes that a copy of a partition is fetched by. Bigger: turns of the serving thread last longer; smaller: more requests. */
 export const PIECE_BYTES = 256 * 1024;
@@ -214,3 +207,4 @@ assert(PIECE_TIMEOUT_MS < COPY_IDLE_MS, 'a copy outlives a piece that is given u
 assert(HEDGE_LEAST_MS <= HEDGE_MOST_MS, 'hedges have a range');
 assert(BEHIND_CHECK_MS < BEHIND_WAIT_MS, 'who waits looks more than once');
 assert(UNCOUNTED_REPLY_BYTES < ANSWER_BYTE_LIMIT, 'what is not counted is small');
+assert(PEER_IDLE_MS < KEEP_ALIVE_MS, 'the one who asks closes an idle connection before the other does');

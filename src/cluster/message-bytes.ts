@@ -17,31 +17,20 @@ const CHECKSUM_BYTES = 4;
 /** Memory of at least so many bytes. */
 export type Allocate = (byteCount: number) => Uint8Array<ArrayBuffer>;
 
-/** In memory from `allocate`. Throws what writing its content throws. */
+/**
+ * In memory from `allocate` where it is not larger than what that keeps; what is small does not hold that. Throws what
+ * writing its content throws.
+ */
 export function writeMessage(
   form: string,
   writeContent: (out: ByteWriter) => void,
   allocate?: Allocate,
 ): Uint8Array {
-  return written((out) => appendMessage(out, form, writeContent), allocate);
-}
-
-/**
- * What `write` writes, in memory from `allocate` where it is not larger than what that keeps; what is small does not hold
- * that. Throws what `write` throws.
- */
-export function written(write: (out: ByteWriter) => void, allocate?: Allocate): Uint8Array {
   const out = new ByteWriter(allocate?.(POOLED_BODY_BYTES));
-  write(out);
-  return allocate !== undefined && out.length < SMALL_BODY_BYTES ? out.finish(allocate) : out.written();
-}
-
-/** Throws what writing its content throws, and has then written a part of it. */
-export function appendMessage(out: ByteWriter, form: string, writeContent: (out: ByteWriter) => void): void {
-  const start = out.length;
   out.string(form);
   writeContent(out);
-  out.u32(crc32(out.written().subarray(start)));
+  out.u32(crc32(out.written()));
+  return allocate !== undefined && out.length < SMALL_BODY_BYTES ? out.finish(allocate) : out.written();
 }
 
 /** Throws a PartialError. */

@@ -18,7 +18,6 @@ import { MOST_PARTITIONS } from '../limits.js';
 import { MOST_TIME_US } from './limits.js';
 import {
   type Allocate,
-  appendMessage,
   atMost,
   many,
   notNegative,
@@ -125,11 +124,6 @@ export function readQuestion(bytes: Uint8Array): Question {
 /** In memory from `allocate`. Throws what writing a partial answer throws. */
 export function writeReply(reply: Reply<WritePartial>, allocate?: Allocate): Uint8Array {
   return writeMessage(REPLY, (out) => writeContent(reply, out), allocate);
-}
-
-/** The same behind what was written before. */
-export function appendReply(reply: Reply<WritePartial>, out: ByteWriter): void {
-  appendMessage(out, REPLY, (to) => writeContent(reply, to));
 }
 
 function writeContent(reply: Reply<WritePartial>, out: ByteWriter): void {

@@ -9,7 +9,7 @@ import { partitionId } from '../../ingest/partition-id.js';
 import { type BodyPool, TakenBuffer } from '../endpoints/body-pool.js';
 import type { DroppedSpan } from '../http/ports.js';
 import type { HedgeBudget } from './hedge-budget.js';
-import { NAMED_PROBLEMS } from './limits.js';
+import { NAMED_PROBLEMS, UNCOUNTED_REPLY_BYTES } from './limits.js';
 import {
   type AskedPartition,
   type PartitionStatus,
@@ -164,6 +164,7 @@ export class PeerRequests {
     }));
     const limitMs = Math.max(1, Math.ceil(this.remainingMs));
     const { isSlow, read } = this.#how;
+    const isLong = detail.byteLimit > UNCOUNTED_REPLY_BYTES;
     // One that may take seconds says late how far the member was.
     if (!isSlow && peer.hasBehind)
       for (const { partition } of asked) peer.asks({ topic, partition }, askedUs);
@@ -182,7 +183,7 @@ export class PeerRequests {
         oldestMs,
         partitions: asked,
       };
-      const bytes = await peer.link.ask(writeQuestion(question), limitMs, isSlow, room);
+      const bytes = await peer.link.ask(writeQuestion(question), limitMs, isSlow || isLong, room);
       // Not before: it is written there while it comes. One that comes after the one that was used keeps it.
       this.#buffers?.push(room);
       reply = readReply(bytes, asked);

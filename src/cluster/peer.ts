@@ -20,10 +20,10 @@ import { PeerProjects } from './peer-projects.js';
 /** Carries messages to a member. Rejects for anything but a whole reply, within the time. */
 export interface PeerLink {
   /**
-   * `isSlow`: its answer may take long, and must not keep others waiting. The reply may be in `room`, which
+   * `isLong`: its reply may be so large that it must not keep others waiting. The reply may be in `room`, which
    * is written until the reply is whole.
    */
-  ask(question: Uint8Array, limitMs: number, isSlow: boolean, room: TakenBuffer): Promise<Uint8Array>;
+  ask(question: Uint8Array, limitMs: number, isLong: boolean, room: TakenBuffer): Promise<Uint8Array>;
   /** `known`: see holdings.ts. */
   holdings(known: Uint8Array, limitMs: number): Promise<Uint8Array>;
   /** See member-names.ts. */

@@ -6,11 +6,11 @@ import type { HTTP_SETTINGS } from './http-settings.js';
 import type { KAFKA_SETTINGS } from './kafka-settings.js';
 import { integer, list, needs, type Setting, text, type Values } from './setting.js';
 
-const KEY = /^[\x21-\x2b\x2d-\x7e]+$/;
+const KEY = /^[\x21-\x2b\x2d-\x7e]{1,1024}$/;
 const clusterKeys = z.string().transform((value, context): ApiKey[] => {
   const keys = list(value);
   if (!keys.every((key) => KEY.test(key)))
-    context.addIssue('must be a comma-separated list of keys in printable ASCII');
+    context.addIssue('must be a comma-separated list of keys of up to 1,024 characters in printable ASCII');
   return keys.map((key) => ({ key, projects: null }));
 });
 

@@ -91,12 +91,6 @@ export const apiCounts = {
         return refuse(error);
       }
     },
-    collectNow: ({ expression, interval }, nowUs, { edge }) =>
-      evaluator.known(
-        expression,
-        { interval, nowUs },
-        edge.map(({ usage }) => usage),
-      ),
     combine: combineCounts,
     merge: (partials) => encodeApiCounts(mergeCounts(partials)),
     write: (out, counts, { expression }) => writeCounts(out, counts, expression),

@@ -21,10 +21,10 @@ export class BodyPool {
   }
 }
 
-/** The buffer of one body, or of several that came together. */
+/** The buffer of one body. */
 export class TakenBuffer {
   readonly #pool: BodyPool;
-  #taken: { readonly buffer: Buffer<ArrayBuffer>; holders: number } | null = null;
+  #buffer: Buffer<ArrayBuffer> | null = null;
 
   constructor(pool: BodyPool) {
     this.#pool = pool;
@@ -34,21 +34,13 @@ export class TakenBuffer {
   readonly take = (byteCount: number): Buffer<ArrayBuffer> => {
     const buffer = this.#pool.take(byteCount);
     this.giveBack();
-    this.#taken = { buffer, holders: 1 };
+    this.#buffer = buffer;
     return buffer;
   };
 
-  /** `other`, in place of its own, holds what this holds too. */
-  shareWith(other: TakenBuffer): void {
-    if (this.#taken !== null) this.#taken.holders++;
-    other.giveBack();
-    other.#taken = this.#taken;
-  }
-
   /** To be called when nobody looks at it any more. */
   giveBack(): void {
-    const taken = this.#taken;
-    this.#taken = null;
-    if (taken !== null && --taken.holders === 0) this.#pool.giveBack(taken.buffer);
+    if (this.#buffer !== null) this.#pool.giveBack(this.#buffer);
+    this.#buffer = null;
   }
 }

@@ -67,8 +67,6 @@ interface Collecting<Parameters, Partial> {
    * What the shards contribute, in their order, one each or one of all; of `shards` only those of the endpoint's log count.
    */
   collect(parameters: Parameters, nowUs: number, shards?: AnsweringShards): Partial[] | Promise<Partial[]>;
-  /** The same as far as it is known at once, else null; absent: `collect` says it at once. */
-  collectNow?(parameters: Parameters, nowUs: number, shards: AnsweringShards): Partial[] | null;
   /** What shards of one process contribute, in as few as they can be sent as; absent: as they are collected. */
   combine?(partials: readonly Partial[]): Partial;
   /**

@@ -156,12 +156,6 @@ export class ApiCountsEvaluator {
     );
   }
 
-  /** The same where nothing is left to be evaluated; null: `collect` says more. */
-  known(expression: string, ask: ApiCountsAsk, chosen: readonly UsageView[]): ApiCounts[] | null {
-    if (this.#stopped || this.#running.has(expression)) return null;
-    return expression.length > EXPRESSION_LENGTH_LIMIT ? null : knownCounts(chosen, expression, ask);
-  }
-
   /**
    * From now on no evaluation is begun until what is returned is called, so that those that run come to an end: what is
    * asked meanwhile waits.

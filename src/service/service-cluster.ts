@@ -5,7 +5,7 @@ import { ClusterListener } from '../cluster/cluster-listener.js';
 import type { CopyGiver } from '../cluster/copy-giver.js';
 import { WIRE_VERSION } from '../cluster/limits.js';
 import { MemberNames } from '../cluster/member-names.js';
-import { HttpPeerLink } from '../cluster/peer-link.js';
+import { TcpPeerLink } from '../cluster/peer-link.js';
 import { ConfigError } from '../config/config-error.js';
 import { zoneGroups } from '../config/kafka-settings.js';
 import type { Config } from '../config.js';
@@ -48,7 +48,7 @@ export function createCluster({ config, platform, store, ...ports }: ServiceClus
     topicOf: (log) => topics[log].topic,
     largeAnswers: ports.inFlight,
     dropped: dropped.length === 0 ? null : droppedPort(dropped),
-    linkTo: (url) => new HttpPeerLink(url, key),
+    linkTo: (url) => new TcpPeerLink(url, key),
     onSilent: (member, error) => {
       if (error === null) platform.logger.info({ member }, 'a member answers again');
       else platform.logger.warn({ member, error }, 'a member is in the Kafka group and does not answer');
@@ -81,13 +81,9 @@ export function createClusterListener(
   const { CLUSTER_KEYS } = config;
   return new ClusterListener({
     keys: new KeyRing(CLUSTER_KEYS!),
-    server: {
-      ...serverOptions(config),
-      bugs,
-      addressSettings: 'LOGRING_CLUSTER_HOST, LOGRING_CLUSTER_PORT',
-    },
+    bugs,
+    identity: serverOptions(config).identity ?? null,
     answer: (question, allocate) => cluster.answer(question, allocate),
-    answerAll: (questions, allocate) => cluster.answerAll(questions, allocate),
     holdings: (known) => cluster.holdings(known),
     names: (request) => names.answer(request),
     copies,
@@ -101,7 +97,7 @@ export function renewPeerIdentity(
   logger: Platform['logger'],
 ): void {
   try {
-    listener?.server.renewIdentity(identity);
+    listener?.renewIdentity(identity);
   } catch (error) {
     logger.error(
       { err: error },
@@ -117,7 +113,7 @@ export async function listenToPeers(
   storeId: string,
 ): Promise<NonNullable<IngestOrder['cluster']>> {
   const { CLUSTER_HOST: host, CLUSTER_PORT } = config;
-  const port = await listener.server.listen(host, CLUSTER_PORT!);
+  const port = await listener.listen(host, CLUSTER_PORT!);
   const url = config.CLUSTER_URL ?? urlOf(config, host, port);
   if (!URL.canParse(url))
     throw new ConfigError([`LOGRING_CLUSTER_URL: is needed, as ${url} is no address that others can ask`]);

@@ -350,10 +350,7 @@ class Composition implements Service {
       garbage.check();
     });
     this.#every(WARM_EVERY_MS, () => this.#queries.cache?.warmDue(clock.nowUs()));
-    this.#every(ANSWER_CHECK_MS, () => {
-      this.#inFlight.cutOffSlow(clock.monotonicUs());
-      this.#peerListener?.inFlight.cutOffSlow(clock.monotonicUs());
-    });
+    this.#every(ANSWER_CHECK_MS, () => this.#inFlight.cutOffSlow(clock.monotonicUs()));
     this.#every(FILE_CHECK_MS, () => {
       void this.#http.tlsFiles?.watched.check();
       for (const { watched } of this.#keys.files) void watched.check();
@@ -400,7 +397,7 @@ class Composition implements Service {
     // From here on what finds the disk full is given up, and nothing waits at the gate.
     this.#store.room.stopWaiting();
     this.#gate.holdOpen();
-    await Promise.all([this.#http.server.close(DRAIN_MS), this.#peerListener?.server.close(DRAIN_MS)]);
+    await Promise.all([this.#http.server.close(DRAIN_MS), this.#peerListener?.close(DRAIN_MS)]);
     this.#moves?.close();
     this.#cluster?.close();
     for (const timer of this.#timers) clearInterval(timer);

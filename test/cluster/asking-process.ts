@@ -4,14 +4,14 @@
  *   node asking-process.js <url of the member> <first byte of a question> <how many>
  */
 
-import { HttpPeerLink } from '../../src/cluster/peer-link.js';
+import { TcpPeerLink } from '../../src/cluster/peer-link.js';
 import { BodyPool, TakenBuffer } from '../../src/endpoints/body-pool.js';
 
 const [url, first, count] = process.argv.slice(2);
 const LIMIT_MS = 60_000;
 const room = () => new TakenBuffer(new BodyPool());
 
-const link = new HttpPeerLink(url, 'new-key');
+const link = new TcpPeerLink(url, 'new-key');
 const large = await Promise.all(
   Array.from({ length: Number(count) }, async (_, letter) => {
     const bytes = await link.ask(Uint8Array.of(Number(first), letter), LIMIT_MS, false, room());

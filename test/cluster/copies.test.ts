@@ -37,7 +37,7 @@ import {
   WIRE_VERSION,
 } from '../../src/cluster/limits.js';
 import type { PeerLink } from '../../src/cluster/peer.js';
-import { HttpPeerLink, PeerStatusError } from '../../src/cluster/peer-link.js';
+import { PeerStatusError, TcpPeerLink } from '../../src/cluster/peer-link.js';
 import { Peers } from '../../src/cluster/peers.js';
 import { Random } from '../../src/demo/random.js';
 import { KeyRing } from '../../src/http/auth.js';
@@ -130,7 +130,6 @@ beforeAll(async () => {
   listener = new ClusterListener({
     keys: new KeyRing([{ key: 'key', projects: null }]),
     answer: () => Promise.reject(new Error('nothing is asked')),
-    answerAll: () => expect.unreachable('nothing is asked'),
     holdings: () =>
       writeHoldings({
         topics: [{ topic: 'edge', topicId: '', partitionCount: 1 }],
@@ -150,9 +149,10 @@ beforeAll(async () => {
       },
       release: (request) => giver.release(request),
     },
-    server: { bugs: { report: (error) => expect.unreachable(String(error)) } },
+    bugs: { report: (error) => expect.unreachable(String(error)) },
+    identity: null,
   });
-  url = `http://127.0.0.1:${await listener.server.listen('127.0.0.1', 0)}`;
+  url = `http://127.0.0.1:${await listener.listen('127.0.0.1', 0)}`;
 });
 beforeEach(() => {
   pieceCount = 0;
@@ -161,7 +161,7 @@ beforeEach(() => {
 });
 afterAll(async () => {
   giver.close();
-  await listener.server.close(0);
+  await listener.close(0);
   await giving.close();
   rmSync(root, { recursive: true });
 });
@@ -252,7 +252,7 @@ test('what is given is adopted with the clock of who gives it, as it was when it
   const peers = new Peers({
     storeId: 'taker',
     zone: '',
-    linkTo: (of) => new HttpPeerLink(of, 'key'),
+    linkTo: (of) => new TcpPeerLink(of, 'key'),
     monotonicUs: () => nowUs,
     freshMs: 10_000,
   });
@@ -411,7 +411,7 @@ test('tries that have got far count from the beginning', async () => {
 });
 
 test('a try that fails leaves its place at the giver to others', async () => {
-  const link = new HttpPeerLink(url, 'key');
+  const link = new TcpPeerLink(url, 'key');
   const copy = () => link.copy(writeMessage({ topic: 'edge', topicId: '', partition: 0, store: 'breaking' }));
   const peers = await peersHolding({ giver: {} }, 1, copy, {
     piece: () => Promise.reject(new Error('it breaks off')),
@@ -426,7 +426,7 @@ test('a try that fails leaves its place at the giver to others', async () => {
 });
 
 test('a piece that is changed on its way is asked for again', async () => {
-  const link = new HttpPeerLink(url, 'key');
+  const link = new TcpPeerLink(url, 'key');
   let isChanged = false;
   const peers = await peersHolding(
     { giver: {} },

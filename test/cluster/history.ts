@@ -288,8 +288,8 @@ class History {
       });
     return {
       ...NO_COPIES,
-      ask: async (question, limitMs, _isSlow, room) => {
-        const sent = await post((to) => to.cluster.answer(question), limitMs);
+      ask: async (question, limitMs, _isLong, room) => {
+        const sent = await post(async (to) => to.cluster.answer(question), limitMs);
         // In memory that is used again, as larger ones over a network.
         const bytes = room.take(Math.max(sent.length, SMALL_BODY_BYTES)).subarray(0, sent.length);
         bytes.set(sent);

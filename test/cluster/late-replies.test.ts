@@ -3,10 +3,11 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CODES, FrameReader, frameHead } from '../../src/cluster/frames.js';
 import { HedgeBudget } from '../../src/cluster/hedge-budget.js';
 import { writeReply } from '../../src/cluster/messages.js';
 import { Peer } from '../../src/cluster/peer.js';
-import { HttpPeerLink } from '../../src/cluster/peer-link.js';
+import { TcpPeerLink } from '../../src/cluster/peer-link.js';
 import { type Outcome, PeerRequests, type ReadPartial } from '../../src/cluster/peer-requests.js';
 import { BodyPool, TakenBuffer } from '../../src/endpoints/body-pool.js';
 import { POOLED_BODY_BYTES } from '../../src/endpoints/limits.js';
@@ -35,10 +36,15 @@ class HalvingPeer {
     this.#server = createServer((socket) => {
       this.#socket = socket;
       socket.on('error', () => undefined);
-      socket.on('data', () => {
-        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${this.#reply.length}\r\n\r\n`);
-        socket.write(this.#reply.subarray(0, PARTIAL_BYTES / 2), () => this.#onHalf());
+      const reader = new FrameReader({
+        begin: () => Buffer.allocUnsafe,
+        end: ({ number, code }) => {
+          if (code !== CODES.question) return;
+          socket.write(frameHead({ byteCount: this.#reply.length, number, code: 200 }));
+          socket.write(this.#reply.subarray(0, PARTIAL_BYTES / 2), () => this.#onHalf());
+        },
       });
+      socket.on('data', (piece) => reader.take(piece));
     });
   }
 
@@ -46,7 +52,7 @@ class HalvingPeer {
     await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
     const url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
     const member = { storeId: url, zone: '', url, wireVersion: 0, assigned: [], beside: [] };
-    this.peer = new Peer(member, new HttpPeerLink(url, 'key'));
+    this.peer = new Peer(member, new TcpPeerLink(url, 'key'));
   }
 
   /** Asks it; resolves once the half of its reply is here. */

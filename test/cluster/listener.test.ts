@@ -7,27 +7,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ByteWriter } from '../../engine/bytes.js';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PartialError } from '../../engine/partial-format.js';
 import { ClusterListener, type ClusterListenerPorts } from '../../src/cluster/cluster-listener.js';
-import { HOLDINGS_PATH, QUESTION_PATH, QUESTIONS_PATH } from '../../src/cluster/cluster-paths.js';
 import { NotGiven } from '../../src/cluster/copy-giver.js';
+import { CODES, type FrameHead, FrameReader, frameHead } from '../../src/cluster/frames.js';
 import {
-  PEER_CONNECTIONS,
-  QUESTIONS_TOGETHER,
-  REPLY_HEAD_BYTES,
-  TOGETHER_QUESTION_BYTES,
+  KEY_BYTES,
+  QUESTION_BYTES,
+  QUESTIONS_AT_ONCE,
+  REQUESTS_A_TURN,
+  REQUESTS_AT_ONCE,
+  UNSENT_REPLY_BYTES,
 } from '../../src/cluster/limits.js';
-import { HttpPeerLink } from '../../src/cluster/peer-link.js';
-import { answerTogether, writeTogether } from '../../src/cluster/together.js';
+import { TcpPeerLink } from '../../src/cluster/peer-link.js';
 import { BodyPool, TakenBuffer } from '../../src/endpoints/body-pool.js';
 import { POOLED_BODY_BYTES } from '../../src/endpoints/limits.js';
 import { KeyRing } from '../../src/http/auth.js';
 import { checkedIdentity } from '../../src/http/server/tls-identity.js';
 import { eventually } from '../eventually.js';
 import { makeCertificate, textOfFile } from '../http/certificates.js';
-import { BACK_ENDS } from '../http/running-server.js';
 
 /** The first byte of what is answered with so many bytes like the second one. */
 const LARGE = 2;
@@ -35,38 +34,34 @@ const LARGE_BYTES = POOLED_BODY_BYTES;
 const ASKING = fileURLToPath(new URL('./asking-process.js', import.meta.url));
 /** The first byte of what is not answered. */
 const NEVER = 3;
-/** The same as LARGE, with so many bytes that several go in one reply. */
-const MIDDLE = 4;
-const MIDDLE_BYTES = 100_000;
+/** The first byte of what is answered in a later turn. */
+const LATER = 4;
 
 const bugs: unknown[] = [];
-/** First bytes of questions, as they came together, in order of requests. */
-const asked: number[][] = [];
-const ports: Omit<ClusterListenerPorts, 'server'> = {
+/** First bytes of questions. */
+const asked: number[] = [];
+const ports: ClusterListenerPorts = {
   keys: new KeyRing([
     { key: 'new-key', projects: null },
     { key: 'old-key', projects: null },
   ]),
-  answer: async (question, allocate) => {
-    asked.push([question[0]]);
-    if (question[0] === NEVER) await new Promise(() => undefined);
-    if (question[0] === 0) throw new PartialError('no question');
-    if (question[0] === 1) throw new Error('a bug');
-    if (question[0] === LARGE) return allocate(LARGE_BYTES).subarray(0, LARGE_BYTES).fill(question[1]);
-    if (question[0] === MIDDLE) return allocate(MIDDLE_BYTES).subarray(0, MIDDLE_BYTES).fill(question[1]);
-    return Buffer.concat([Buffer.from('answered '), question]);
-  },
-  answerAll: (questions, allocate) => {
-    const together: number[] = [];
-    asked.push(together);
-    const answer = (question: Uint8Array, out: ByteWriter) => {
-      together.push(question[0]);
-      if (question[0] === 1) throw new Error('a bug');
-      if (question[0] === LARGE) out.bytes(new Uint8Array(LARGE_BYTES).fill(question[1]));
-      else if (question[0] === MIDDLE) out.bytes(new Uint8Array(MIDDLE_BYTES).fill(question[1]));
-      else if (question[0] > NEVER) out.bytes(Buffer.concat([Buffer.from('answered '), question]));
-    };
-    return answerTogether(questions, answer, allocate);
+  answer: (question, allocate) => {
+    asked.push(question[0]);
+    const answered = Buffer.concat([Buffer.from('answered '), question]);
+    switch (question[0]) {
+      case 0:
+        throw new PartialError('no question');
+      case 1:
+        return Promise.reject(new Error('a bug'));
+      case LARGE:
+        return allocate(LARGE_BYTES).subarray(0, LARGE_BYTES).fill(question[1]);
+      case NEVER:
+        return new Promise(() => undefined);
+      case LATER:
+        return new Promise((resolve) => setImmediate(() => resolve(answered)));
+      default:
+        return answered;
+    }
   },
   holdings: () => Buffer.from('holdings'),
   names: () => Promise.reject(new PartialError('no request for names')),
@@ -75,312 +70,406 @@ const ports: Omit<ClusterListenerPorts, 'server'> = {
     piece: (request) => Promise.resolve(request[0] === 0 ? null : request),
     release: () => Promise.resolve(Buffer.from('')),
   },
+  bugs: { report: (error) => bugs.push(error) },
+  identity: null,
 };
 /** For a reply that is looked at until the end of a test. */
 const room = () => new TakenBuffer(new BodyPool());
-const server = { bugs: { report: (error: unknown) => bugs.push(error) } };
+const ask = async (link: TcpPeerLink, ...bytes: number[]): Promise<string> =>
+  Buffer.from(await link.ask(Buffer.from(bytes), 30_000, false, room())).toString();
 
-describe.each(BACK_ENDS)('%s', (forced) => {
-  const listener = new ClusterListener({ ...ports, server: { ...server, forced } });
-  let port = 0;
-  let url = '';
-  beforeAll(async () => {
-    bugs.length = 0;
-    port = await listener.server.listen('127.0.0.1', 0);
-    url = `http://127.0.0.1:${port}`;
-  });
-  afterAll(() => listener.server.close(0));
+const listener = new ClusterListener(ports);
+let port = 0;
+let url = '';
+beforeAll(async () => {
+  port = await listener.listen('127.0.0.1', 0);
+  url = `http://127.0.0.1:${port}`;
+});
+afterAll(() => listener.close(0));
 
-  const post = (path: string, body: Uint8Array, key = 'new-key', method = 'POST') =>
-    fetch(`${url}${path}`, {
-      method,
-      headers: key === '' ? {} : { 'X-Logring-Cluster-Key': key },
-      ...(method === 'POST' ? { body } : {}),
-    });
-
-  test('each of the keys is taken, no other', async () => {
-    for (const key of ['new-key', 'old-key'])
-      expect((await post(QUESTION_PATH, Buffer.from('what'), key)).status).toBe(200);
-    for (const key of ['', 'new-ke', 'new-key2', 'other'])
-      for (const path of [QUESTION_PATH, HOLDINGS_PATH, '/'])
-        expect((await post(path, Buffer.from('what'), key)).status).toBe(401);
-  });
-
-  test('what is no question is refused, a bug is reported, and the listener goes on', async () => {
-    expect((await post(QUESTION_PATH, Uint8Array.of(0))).status).toBe(400);
-    expect(bugs).toHaveLength(0);
-    expect((await post(QUESTION_PATH, Uint8Array.of(1))).status).toBe(500);
-    expect(bugs).toHaveLength(1);
-    expect((await post('/cluster/2/question', Uint8Array.of(9))).status).toBe(404);
-    expect((await post(QUESTION_PATH, Uint8Array.of(9), 'new-key', 'GET')).status).toBe(405);
-    expect((await post(QUESTION_PATH, new Uint8Array(100_000))).status).toBe(413);
-    const chunked = `POST ${QUESTION_PATH} HTTP/1.1\r\nHost: here\r\nX-Logring-Cluster-Key: new-key\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n`;
-    expect(await sent(port, chunked)).toContain('HTTP/1.1 400');
-    await sent(port, '\x00\xff GET / HTTP/9\r\n\r\n', true);
-    const holdings = await (await post(HOLDINGS_PATH, new Uint8Array(0))).arrayBuffer();
-    expect(Buffer.from(holdings).toString()).toBe('holdings');
-  });
-
-  test('a link asks, gives up in time, and says why', async () => {
-    const link = new HttpPeerLink(url, 'new-key');
-    expect(Buffer.from(await link.ask(Buffer.from('x'), 5_000, false, room())).toString()).toBe('answered x');
-    expect(Buffer.from(await link.holdings(new Uint8Array(0), 5_000)).toString()).toBe('holdings');
-    expect(await link.piece(Uint8Array.of(0), Buffer.alloc)).toBe(null);
-    await expect(link.ask(Uint8Array.of(0), 5_000, false, room())).rejects.toThrow(
-      'answered 400: no question',
-    );
-    await expect(link.ask(Uint8Array.of(NEVER), 20, false, room())).rejects.toThrow(
-      'did not answer within 20 ms',
-    );
-    const asked = link.ask(Uint8Array.of(NEVER), 5_000, false, room());
+test('each of the keys is taken, no other', async () => {
+  for (const key of ['new-key', 'old-key']) {
+    const link = new TcpPeerLink(url, key);
+    expect(await ask(link, 65)).toBe('answered A');
     link.close();
-    await expect(asked).rejects.toThrow('the link to it was closed');
-    await expect(link.ask(Buffer.from('x'), 5_000, false, room())).rejects.toThrow(
-      'the link to it was closed',
-    );
-    const wrongKey = new HttpPeerLink(url, 'wrong');
-    await expect(wrongKey.holdings(new Uint8Array(0), 5_000)).rejects.toThrow('answered 401');
-    wrongKey.close();
-  });
-
-  test('questions that are asked while another is under way go in one request; what can not be answered there, alone', async () => {
-    const link = new HttpPeerLink(url, 'new-key');
-    const ask = async (...bytes: number[]) =>
-      Buffer.from(await link.ask(Buffer.from(bytes), 5_000, false, room()));
-    asked.length = 0;
-    const replies = [ask(65), ask(66), ask(1), ask(67), ask(LARGE, 9), ask(LARGE, 8), ask(100)];
-    const never = link.ask(Uint8Array.of(NEVER), 30_000, false, room());
-    await expect(replies[2]).rejects.toThrow('answered 500');
-    for (const [i, letter] of [65, 66, null, 67, null, null, 100].entries())
-      if (letter !== null)
-        expect((await replies[i]).toString()).toBe(`answered ${String.fromCharCode(letter)}`);
-    expect((await replies[4]).equals(Buffer.alloc(LARGE_BYTES, 9))).toBe(true);
-    expect((await replies[5]).equals(Buffer.alloc(LARGE_BYTES, 8))).toBe(true);
-    expect(asked.slice(0, 2)).toEqual([[65], [66, 1, 67, LARGE]]);
-    expect(asked.flat().filter((first) => first === 66 || first === 67)).toEqual([66, 67]);
-    expect(asked).toContainEqual([1]);
-    await eventually(() => asked.some(([first, ...others]) => first === NEVER && others.length === 0));
-    const many = Array.from({ length: 3 * QUESTIONS_TOGETHER }, (_, i) => ask(100, i));
-    for (const [i, reply] of (await Promise.all(many)).entries()) expect(reply.at(-1)).toBe(i);
-    expect(Math.max(...asked.map(({ length }) => length))).toBe(QUESTIONS_TOGETHER);
+  }
+  asked.length = 0;
+  for (const key of ['', 'new-ke', 'new-key2', 'other', 'x'.repeat(KEY_BYTES)]) {
+    const link = new TcpPeerLink(url, key);
+    await expect(ask(link, 65)).rejects.toThrow('answered 401: a key of LOGRING_CLUSTER_KEYS is needed');
     link.close();
-    await expect(never).rejects.toThrow('the link to it was closed');
-  });
+  }
+  expect(asked).toEqual([]);
+});
 
-  test('replies that came together are in one buffer, which is used again when nobody looks at any of them', async () => {
-    const link = new HttpPeerLink(url, 'new-key');
-    const pool = new BodyPool();
-    const rooms = Array.from({ length: 4 }, () => new TakenBuffer(pool));
-    const [, ...together] = await Promise.all(
-      rooms.map((one, i) => link.ask(Uint8Array.of(MIDDLE, i), 5_000, false, one)),
-    );
-    for (const [i, bytes] of together.entries()) {
-      expect(Buffer.compare(bytes, Buffer.alloc(MIDDLE_BYTES, i + 1))).toBe(0);
-      expect(bytes.buffer === together[0].buffer).toBe(true);
-    }
-    const isFree = () => pool.take(POOLED_BODY_BYTES).buffer === together[0].buffer;
-    for (const one of rooms.slice(1)) {
-      expect(isFree()).toBe(false);
-      one.giveBack();
-      // Once more is not for another.
-      one.giveBack();
-    }
-    expect(isFree()).toBe(true);
-    link.close();
-  });
+const KEY = framed(CODES.key, 0, Buffer.from('new-key'));
 
-  test('what says that it is several questions is refused where it is not', async () => {
-    const whole = writeTogether([Uint8Array.of(65), Uint8Array.of(66)]);
-    expect((await post(QUESTIONS_PATH, whole)).status).toBe(200);
-    const tooMany = writeTogether(Array.from({ length: QUESTIONS_TOGETHER + 1 }, () => Uint8Array.of(65)));
-    for (const bytes of [Uint8Array.of(9), whole.subarray(0, -1), Buffer.concat([whole, whole]), tooMany])
-      expect((await post(QUESTIONS_PATH, bytes)).status).toBe(400);
-  });
+test.each([
+  ['a request without a key', framed(CODES.question, 1, Buffer.from('A'))],
+  ['a key that is longer than any', framed(CODES.key, 0, Buffer.alloc(KEY_BYTES + 1))],
+  ['a second key', Buffer.concat([KEY, KEY])],
+  ['a request of no kind', Buffer.concat([KEY, framed(99, 1, Buffer.from('A'))])],
+  [
+    'a question that is too long',
+    Buffer.concat([KEY, framed(CODES.question, 1, Buffer.alloc(QUESTION_BYTES + 1))]),
+  ],
+  ['bytes of HTTP', Buffer.from('GET / HTTP/1.1\r\nHost: here\r\n\r\n')],
+])('%s ends the connection, and nothing of it is asked', async (_name, bytes) => {
+  asked.length = 0;
+  const said = await saidTo(port, bytes);
+  expect(said === '' || said.startsWith('HTTP/1.1 400')).toBe(true);
+  expect(said === '').toBe(bytes.subarray(0, KEY.length).equals(KEY));
+  expect(asked).toEqual([]);
+});
 
-  test('more questions than connections wait for one, and those that are given up free it', async () => {
-    const link = new HttpPeerLink(url, 'new-key');
-    // Too long to go with others.
-    const long = (first: number) => Buffer.alloc(TOGETHER_QUESTION_BYTES + 1, first);
-    const never = Array.from({ length: PEER_CONNECTIONS }, () => link.ask(long(NEVER), 300, false, room()));
-    const all = Promise.allSettled(never);
-    await expect(link.ask(long(65), 20, false, room())).rejects.toThrow('did not answer within 20 ms');
-    const waiting = link.ask(long(66), 30_000, false, room());
-    for (const { status } of await all) expect(status).toBe('rejected');
-    expect(Buffer.from(await waiting).toString()).toBe(`answered ${long(66)}`);
-    link.close();
-  });
+test('what is no question is refused, a bug is reported, and the connection goes on', async () => {
+  const link = new TcpPeerLink(url, 'new-key');
+  bugs.length = 0;
+  await expect(ask(link, 0)).rejects.toThrow('answered 400: no question');
+  expect(bugs).toHaveLength(0);
+  await expect(ask(link, 1)).rejects.toThrow('answered 500');
+  expect(bugs).toHaveLength(1);
+  await expect(link.names(new Uint8Array(0), 5_000)).rejects.toThrow('answered 400: no request for names');
+  await expect(link.copy(new Uint8Array(0))).rejects.toThrow('answered 404: nothing is given');
+  expect(Buffer.from(await link.holdings(new Uint8Array(0), 5_000)).toString()).toBe('holdings');
+  expect(await ask(link, 65)).toBe('answered A');
+  link.close();
+});
 
-  test('a reply is what it was, though its reader takes its time and others are answered meanwhile', async () => {
-    const readers = Array.from({ length: 20 }, (_, i) => {
-      const socket = connect(port, '127.0.0.1');
-      socket.pause();
-      const head = `POST ${QUESTION_PATH} HTTP/1.1\r\nHost: here\r\nX-Logring-Cluster-Key: new-key\r\nContent-Length: 2\r\n\r\n`;
-      socket.write(Buffer.concat([Buffer.from(head), Uint8Array.of(LARGE, i)]));
-      return socket;
-    });
-    const link = new HttpPeerLink(url, 'new-key');
-    const others = await Promise.all(
-      Array.from({ length: 40 }, () => link.ask(Uint8Array.of(LARGE, 200), 30_000, false, room())),
-    );
-    for (const bytes of others) expect(Buffer.compare(bytes, Buffer.alloc(LARGE_BYTES, 200))).toBe(0);
-    link.close();
-    for (const [i, socket] of readers.entries()) {
-      const body = await bodyOf(socket, LARGE_BYTES);
-      expect(body.equals(Buffer.alloc(LARGE_BYTES, i))).toBe(true);
-      socket.destroy();
-    }
-  });
+test('a link asks, gives up in time, and says why', async () => {
+  const link = new TcpPeerLink(url, 'new-key');
+  expect(await ask(link, 65)).toBe('answered A');
+  expect(await link.piece(Uint8Array.of(0), Buffer.alloc)).toBe(null);
+  await expect(link.ask(Uint8Array.of(NEVER), 20, false, room())).rejects.toThrow(
+    'did not answer within 20 ms',
+  );
+  const never = link.ask(Uint8Array.of(NEVER), 5_000, false, room());
+  await eventually(() => asked.at(-1) === NEVER);
+  link.close();
+  await expect(never).rejects.toThrow('the link to it was closed');
+  await expect(ask(link, 65)).rejects.toThrow('the link to it was closed');
+});
 
-  test('new connections get the certificate that took the place of the first', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'logring-cluster-tls-'));
-    const [one, two] = ['one', 'two'].map((name) => {
-      const { certificate, key } = makeCertificate(directory, name);
-      return checkedIdentity(textOfFile(certificate), textOfFile(key), { certificate, key });
-    });
-    const secured = new ClusterListener({ ...ports, server: { ...server, forced, identity: one } });
-    const securedPort = await secured.server.listen('127.0.0.1', 0);
-    const shown = () =>
-      new Promise<string>((resolve, reject) => {
-        const options = { port: securedPort, host: '127.0.0.1', rejectUnauthorized: false };
-        const socket = connectTls(options, () => {
-          resolve(socket.getPeerCertificate().subject.CN as string);
-          socket.destroy();
-        });
-        socket.once('error', reject);
+test('replies come in the order in which they are ready, each to its request, and of many as of one', async () => {
+  const link = new TcpPeerLink(url, 'new-key');
+  const ready: string[] = [];
+  const noting = async (reply: Promise<string>) => ready.push(await reply);
+  const never = link.ask(Uint8Array.of(NEVER), 30_000, false, room());
+  await Promise.all([noting(ask(link, LATER, 65)), noting(ask(link, 66)), noting(ask(link, 67))]);
+  expect(ready).toEqual(['answered B', 'answered C', `answered ${String.fromCharCode(LATER)}A`]);
+  const many = Array.from({ length: 3 * REQUESTS_A_TURN + 1 }, (_, i) => ask(link, 100, 32 + i));
+  for (const [i, reply] of (await Promise.all(many)).entries())
+    expect(reply).toBe(`answered d${String.fromCharCode(32 + i)}`);
+  link.close();
+  await expect(never).rejects.toThrow('the link to it was closed');
+});
+
+test('more questions than may be under way are refused, and of one connection wait', async () => {
+  const own = new ClusterListener(ports);
+  const ownUrl = `http://127.0.0.1:${await own.listen('127.0.0.1', 0)}`;
+  const links = Array.from(
+    { length: QUESTIONS_AT_ONCE / REQUESTS_AT_ONCE },
+    () => new TcpPeerLink(ownUrl, 'new-key'),
+  );
+  asked.length = 0;
+  const never = links.flatMap((link) =>
+    Array.from({ length: REQUESTS_AT_ONCE }, () => link.ask(Uint8Array.of(NEVER), 30_000, false, room())),
+  );
+  await eventually(() => asked.length === QUESTIONS_AT_ONCE);
+  const waiting = links.map((link) => link.ask(Uint8Array.of(65), 30_000, false, room()));
+  const another = new TcpPeerLink(ownUrl, 'new-key');
+  await expect(ask(another, 65)).rejects.toThrow('answered 503: too many questions at once');
+  expect(asked).toHaveLength(QUESTIONS_AT_ONCE);
+  for (const link of [...links, another]) link.close();
+  for (const { status } of await Promise.allSettled([...never, ...waiting])) expect(status).toBe('rejected');
+  await own.close(0);
+});
+
+test('what waits for others of its connection is answered once one of them is', async () => {
+  const answers: (() => void)[] = [];
+  const own = new ClusterListener({
+    ...ports,
+    answer: (question) => new Promise((resolve) => answers.push(() => resolve(question))),
+  });
+  const link = new TcpPeerLink(`http://127.0.0.1:${await own.listen('127.0.0.1', 0)}`, 'new-key');
+  const count = REQUESTS_AT_ONCE + 10;
+  const all = Array.from({ length: count }, (_, i) => ask(link, 32 + i));
+  for (let i = 0; i < count; i++) {
+    await eventually(() => answers.length === Math.min(count, REQUESTS_AT_ONCE + i));
+    answers[i]();
+    expect(await all[i]).toBe(String.fromCharCode(32 + i));
+  }
+  link.close();
+  await own.close(0);
+});
+
+test('of a connection only so many are answered in one turn', async () => {
+  let turn = 0;
+  let isGoing = true;
+  const counts = new Map<number, number>();
+  const countTurns = () => {
+    turn++;
+    if (isGoing) setImmediate(countTurns);
+  };
+  countTurns();
+  const own = new ClusterListener({
+    ...ports,
+    answer: () => {
+      counts.set(turn, (counts.get(turn) ?? 0) + 1);
+      return Buffer.alloc(5_000);
+    },
+  });
+  const link = new TcpPeerLink(`http://127.0.0.1:${await own.listen('127.0.0.1', 0)}`, 'new-key');
+  await Promise.all(Array.from({ length: 20 * REQUESTS_A_TURN }, () => ask(link, 65)));
+  isGoing = false;
+  // Some as they come, and some of those that waited.
+  expect(Math.max(...counts.values())).toBeLessThanOrEqual(2 * REQUESTS_A_TURN);
+  link.close();
+  await own.close(0);
+});
+
+test('a reply is what it was, though its reader takes its time and others are answered meanwhile', async () => {
+  const readers = Array.from({ length: 20 }, (_, i) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.pause();
+    socket.write(Buffer.concat([KEY, framed(CODES.question, 7, Uint8Array.of(LARGE, i))]));
+    return socket;
+  });
+  const link = new TcpPeerLink(url, 'new-key');
+  const others = await Promise.all(
+    Array.from({ length: 40 }, () => link.ask(Uint8Array.of(LARGE, 200), 30_000, false, room())),
+  );
+  for (const bytes of others) expect(Buffer.compare(bytes, Buffer.alloc(LARGE_BYTES, 200))).toBe(0);
+  link.close();
+  for (const [i, socket] of readers.entries()) {
+    const [[head, body]] = await framesOf(socket, 1);
+    expect(head).toEqual({ byteCount: LARGE_BYTES, number: 7, code: 200 });
+    expect(Buffer.compare(body, Buffer.alloc(LARGE_BYTES, i))).toBe(0);
+    socket.destroy();
+  }
+});
+
+test('of a member that takes no replies no more is read than a bound, until it takes them', async () => {
+  asked.length = 0;
+  const socket = connect(port, '127.0.0.1');
+  socket.pause();
+  // More than all of the system's buffers hold.
+  const count = 200;
+  const questions = Array.from({ length: count }, (_, i) =>
+    framed(CODES.question, i + 1, Uint8Array.of(LARGE, i)),
+  );
+  await new Promise<unknown>((resolve) => socket.write(Buffer.concat([KEY, ...questions]), resolve));
+  const link = new TcpPeerLink(url, 'new-key');
+  let largeCount = 0;
+  for (let sameCount = 0; sameCount < 100; sameCount++) {
+    await ask(link, 65);
+    const now = asked.filter((first) => first === LARGE).length;
+    if (now > largeCount) sameCount = 0;
+    largeCount = now;
+  }
+  const inBuffers = 20 * 2 ** 20;
+  expect(largeCount * LARGE_BYTES).toBeLessThan(
+    UNSENT_REPLY_BYTES + inBuffers + REQUESTS_A_TURN * LARGE_BYTES,
+  );
+  const replies = await framesOf(socket, count);
+  expect(replies.map(([{ number }]) => number)).toEqual(questions.map((_, i) => i + 1));
+  for (const [i, [, body]] of replies.entries()) expect(body.every((byte) => byte === i)).toBe(true);
+  socket.destroy();
+  link.close();
+});
+
+test('what is under way when it is closed is answered, what is asked then refused, and idle connections end', async () => {
+  let answer: (reply: Uint8Array) => void = () => undefined;
+  const own = new ClusterListener({
+    ...ports,
+    answer: (question) =>
+      question[0] === LATER ? new Promise((resolve) => (answer = resolve)) : Buffer.from(`of ${question[0]}`),
+  });
+  const ownUrl = `http://127.0.0.1:${await own.listen('127.0.0.1', 0)}`;
+  const [idle, busy] = [new TcpPeerLink(ownUrl, 'new-key'), new TcpPeerLink(ownUrl, 'new-key')];
+  const stranger = connect({ port: Number(new URL(ownUrl).port), host: '127.0.0.1', allowHalfOpen: true });
+  expect(await ask(idle, 65)).toBe('of 65');
+  const [later] = [ask(busy, LATER), await ask(busy, 66)];
+  const closed = own.close(60_000);
+  stranger.resume();
+  await new Promise((resolve) => stranger.once('end', resolve));
+  await expect(ask(busy, 67)).rejects.toThrow('answered 503: it is being stopped');
+  await expect(ask(idle, 65)).rejects.toThrow(/ECONNREFUSED/);
+  answer(Buffer.from('at last'));
+  expect(await later).toBe('at last');
+  await closed;
+  stranger.destroy();
+  for (const link of [idle, busy]) link.close();
+});
+
+test('what is not answered in time when it is closed is cut off', async () => {
+  const own = new ClusterListener(ports);
+  const link = new TcpPeerLink(`http://127.0.0.1:${await own.listen('127.0.0.1', 0)}`, 'new-key');
+  asked.length = 0;
+  const never = ask(link, NEVER);
+  await eventually(() => asked.includes(NEVER));
+  await Promise.all([own.close(0), expect(never).rejects.toThrow('closed the connection')]);
+  link.close();
+});
+
+test('new connections get the certificate that took the place of the first', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'logring-cluster-tls-'));
+  const [one, two] = ['one', 'two'].map((name) => {
+    const { certificate, key } = makeCertificate(directory, name);
+    return checkedIdentity(textOfFile(certificate), textOfFile(key), { certificate, key });
+  });
+  const secured = new ClusterListener({ ...ports, identity: one });
+  const securedPort = await secured.listen('127.0.0.1', 0);
+  const shown = () =>
+    new Promise<string>((resolve, reject) => {
+      const options = { port: securedPort, host: '127.0.0.1', rejectUnauthorized: false };
+      const socket = connectTls(options, () => {
+        resolve(socket.getPeerCertificate().subject.CN as string);
+        socket.destroy();
       });
-    expect(await shown()).toBe('one');
-    secured.server.renewIdentity(two);
-    expect(await shown()).toBe('two');
-    // Nobody whom this process trusts has signed it.
-    const link = new HttpPeerLink(`https://127.0.0.1:${securedPort}`, 'new-key');
-    await expect(link.holdings(new Uint8Array(0), 5_000)).rejects.toThrow(/self.signed/);
-    link.close();
-    await secured.server.close(0);
-    rmSync(directory, { recursive: true });
-  });
-
-  test('over TLS a link reads what it reads without', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'logring-cluster-tls-'));
-    const { certificate, key } = makeCertificate(directory, 'trusted');
-    const identity = checkedIdentity(textOfFile(certificate), textOfFile(key), { certificate, key });
-    const secured = new ClusterListener({ ...ports, server: { ...server, forced, identity } });
-    const securedUrl = `https://127.0.0.1:${await secured.server.listen('127.0.0.1', 0)}`;
-    // Only what it is told at its start does a process trust more.
-    const asking = spawn(process.execPath, [ASKING, securedUrl, String(LARGE), '5'], {
-      env: { ...process.env, NODE_EXTRA_CA_CERTS: certificate },
-      stdio: ['ignore', 'pipe', 'inherit'],
+      socket.once('error', reject);
     });
-    let said = '';
-    for await (const piece of asking.stdout) said += piece;
-    const whole = { byteCount: LARGE_BYTES, isSame: true };
-    expect(JSON.parse(said)).toEqual({ large: new Array(5).fill(whole), small: 'answered x' });
-    await secured.server.close(0);
-    rmSync(directory, { recursive: true });
+  expect(await shown()).toBe('one');
+  secured.renewIdentity(two);
+  expect(await shown()).toBe('two');
+  // Nobody whom this process trusts has signed it.
+  const link = new TcpPeerLink(`https://127.0.0.1:${securedPort}`, 'new-key');
+  await expect(link.holdings(new Uint8Array(0), 5_000)).rejects.toThrow(/self.signed/);
+  link.close();
+  await secured.close(0);
+  rmSync(directory, { recursive: true });
+});
+
+test('over TLS a link reads what it reads without', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'logring-cluster-tls-'));
+  const { certificate, key } = makeCertificate(directory, 'trusted');
+  const identity = checkedIdentity(textOfFile(certificate), textOfFile(key), { certificate, key });
+  const secured = new ClusterListener({ ...ports, identity });
+  const securedUrl = `https://127.0.0.1:${await secured.listen('127.0.0.1', 0)}`;
+  // Only what it is told at its start does a process trust more.
+  const asking = spawn(process.execPath, [ASKING, securedUrl, String(LARGE), '5'], {
+    env: { ...process.env, NODE_EXTRA_CA_CERTS: certificate },
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
+  let said = '';
+  for await (const piece of asking.stdout) said += piece;
+  const whole = { byteCount: LARGE_BYTES, isSame: true };
+  expect(JSON.parse(said)).toEqual({ large: new Array(5).fill(whole), small: 'answered x' });
+  await secured.close(0);
+  rmSync(directory, { recursive: true });
 });
 
 test('a link that reaches nobody says so', async () => {
-  const refused = new HttpPeerLink('http://127.0.0.1:1', 'new-key');
-  await expect(refused.ask(Buffer.from('x'), 5_000, false, room())).rejects.toThrow(/ECONNREFUSED/);
+  const refused = new TcpPeerLink('http://127.0.0.1:1', 'new-key');
+  await expect(ask(refused, 65)).rejects.toThrow(/ECONNREFUSED/);
   refused.close();
 });
 
-test('replies in pieces of any size are put together, and what is no reply ends the request and its connection', async () => {
-  let replies: readonly string[] = [];
-  const sockets: Socket[] = [];
-  const peer = createServer((socket) => {
-    sockets.push(socket);
-    socket.setNoDelay(true);
-    socket.on('error', () => undefined);
-    socket.on('data', async () => {
-      for (const piece of replies) {
-        socket.write(piece);
-        await new Promise(setImmediate);
-      }
-    });
-  });
-  const port = await new Promise<number>((resolve) => {
-    peer.listen(0, '127.0.0.1', () => resolve((peer.address() as AddressInfo).port));
-  });
-  const link = new HttpPeerLink(`http://127.0.0.1:${port}`, 'key');
-  const ask = async (...pieces: string[]): Promise<string> => {
-    replies = pieces;
-    return Buffer.from(await link.ask(Buffer.from('x'), 5_000, false, room())).toString();
-  };
-  const reply = 'HTTP/1.1 200 OK\r\nX: y\r\ncontent-length: 10\r\n\r\n0123456789';
-  for (let cut = 1; cut < reply.length; cut++)
-    expect(await ask(reply.slice(0, cut), reply.slice(cut))).toBe('0123456789');
-  expect(await ask(...reply)).toBe('0123456789');
-  expect(await ask('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')).toBe('');
-  expect(sockets).toHaveLength(1);
-  for (const [wrong, problem] of [
-    ['HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nfour', 'sent more than a reply has'],
-    ['HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n', 'sent more than a reply has'],
-    ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n', 'sent no reply'],
-    ['HTTP/1.1 200 OK\r\n\r\n', 'sent no reply'],
-    ['HTTP/2 200\r\nContent-Length: 1\r\n\r\nx', 'sent no reply'],
-    ['x'.repeat(REPLY_HEAD_BYTES), 'sent no reply'],
-  ] as const)
-    await expect(ask(wrong)).rejects.toThrow(problem);
-  // One that says that it is the last of its connection, and one that comes unasked.
-  const count = sockets.length;
-  await ask('HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx');
-  await ask(reply);
-  sockets.at(-1)!.write(reply);
-  await new Promise((resolve) => sockets.at(-1)!.once('close', resolve));
-  await ask(reply);
-  expect(sockets).toHaveLength(count + 3);
-  link.close();
-  await new Promise((resolve) => peer.close(resolve));
-});
-
-test('a request that crosses the end of a connection that was used before is sent again, on a new one, any other not', async () => {
-  const reply = 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n';
-  /** Of each connection, what comes of its requests in turn; nothing: it is closed. */
-  const plans: string[][] = [];
+/** A member of which each connection does what a plan says with the requests that come, in their order. */
+async function plannedPeer(plan: (socket: Socket, number: number, connection: number, turn: number) => void) {
   let opened = 0;
   const peer = createServer((socket) => {
-    const plan = plans.shift() ?? [];
-    opened++;
+    const connection = ++opened;
+    let turn = 0;
+    socket.setNoDelay(true);
     socket.on('error', () => undefined);
-    socket.on('data', () => {
-      const next = plan.shift();
-      if (next === undefined) socket.destroy();
-      else socket.write(next, () => next.endsWith('…') && socket.destroy());
+    const reader = new FrameReader({
+      begin: () => Buffer.allocUnsafe,
+      end: ({ number, code }) => {
+        if (code !== CODES.key) plan(socket, number, connection, ++turn);
+      },
     });
+    socket.on('data', (piece) => reader.take(piece));
   });
-  const port = await new Promise<number>((resolve) => {
-    peer.listen(0, '127.0.0.1', () => resolve((peer.address() as AddressInfo).port));
-  });
-  const link = new HttpPeerLink(`http://127.0.0.1:${port}`, 'key');
-  const ask = async () => Buffer.from(await link.ask(Buffer.from('x'), 5_000, false, room())).toString();
+  await new Promise<void>((resolve) => peer.listen(0, '127.0.0.1', resolve));
+  const link = new TcpPeerLink(`http://127.0.0.1:${(peer.address() as AddressInfo).port}`, 'key');
+  const close = async () => {
+    link.close();
+    await new Promise((resolve) => peer.close(resolve));
+  };
+  return { link, close, opened: () => opened };
+}
 
-  plans.push([`${reply}a`], [`${reply}b`, 'HTTP/1.1 200…']);
-  expect(await ask()).toBe('a');
-  expect([await ask(), opened]).toEqual(['b', 2]);
-  // Something had come of it.
-  await expect(ask()).rejects.toThrow('closed the connection');
-  expect(opened).toBe(2);
-  // A new connection that is closed is no accident.
-  await expect(ask()).rejects.toThrow('closed the connection');
-  expect(opened).toBe(3);
-  // Nor is the second one in a row.
-  plans.push([`${reply}c`]);
-  expect(await ask()).toBe('c');
-  await expect(ask()).rejects.toThrow('closed the connection');
-  expect(opened).toBe(5);
-  link.close();
-  await new Promise((resolve) => peer.close(resolve));
+test('replies in pieces of any size are put together, and what is no reply ends the request and its connection', async () => {
+  let pieces: (number: number) => readonly Uint8Array[] = () => [];
+  const { link, close, opened } = await plannedPeer(async (socket, number) => {
+    for (const piece of pieces(number)) {
+      socket.write(piece);
+      await new Promise(setImmediate);
+    }
+  });
+  const body = Buffer.from('0123456789');
+  const reply = (number: number) => framed(200, number, body);
+  for (let cut = 1; cut < reply(1).length; cut++) {
+    pieces = (number) => [reply(number).subarray(0, cut), reply(number).subarray(cut)];
+    expect(await ask(link, 65)).toBe('0123456789');
+  }
+  pieces = (number) => [...reply(number)].map((byte) => Uint8Array.of(byte));
+  expect(await ask(link, 65)).toBe('0123456789');
+  // One that nobody asked for, or asks for no more, is passed over.
+  pieces = (number) => [Buffer.concat([reply(number + 1), reply(number), framed(200, number + 2, body)])];
+  expect(await ask(link, 65)).toBe('0123456789');
+  pieces = (number) => [framed(200, number, Buffer.alloc(0))];
+  expect(await ask(link, 65)).toBe('');
+  expect(opened()).toBe(1);
+  pieces = () => [Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx')];
+  await expect(ask(link, 65)).rejects.toThrow('sent no reply');
+  await close();
 });
 
+test('a request that crosses the end of a connection that was used before is sent again, once, any other not', async () => {
+  /** By connection and request: a reply, the half of one, nothing for now, or the end. */
+  const plans = [['a'], ['b', 'half'], [], ['c', 'nothing'], ['nothing', 'answers the second']];
+  const { link, close, opened } = await plannedPeer((socket, number, connection, turn) => {
+    const planned = plans[connection - 1]?.[turn - 1];
+    if (planned === undefined) socket.destroy();
+    else if (planned === 'half')
+      socket.write(framed(200, number, Buffer.alloc(100)).subarray(0, 50), () => socket.end());
+    else if (planned === 'answers the second') socket.end(framed(200, number, Buffer.from(planned)));
+    else if (planned !== 'nothing') socket.write(framed(200, number, Buffer.from(planned)));
+  });
+  expect(await ask(link, 65)).toBe('a');
+  expect([await ask(link, 65), opened()]).toEqual(['b', 2]);
+  // Something had come of it.
+  await expect(ask(link, 65)).rejects.toThrow('closed the connection');
+  expect(opened()).toBe(2);
+  // A new connection that is closed is no accident.
+  await expect(ask(link, 65)).rejects.toThrow('closed the connection');
+  expect(opened()).toBe(3);
+  // Of the two that are sent again one is answered, and then the connection ends, which was used by then.
+  expect(await ask(link, 65)).toBe('c');
+  const outcomes = await Promise.allSettled([ask(link, 65), ask(link, 66)]);
+  expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+  expect(opened()).toBe(5);
+  await close();
+});
+
+test('what is asked after a reply that did not come in time goes over a new connection; what is under way goes on', async () => {
+  let answer = () => undefined as unknown;
+  const { link, close, opened } = await plannedPeer((socket, number, connection, turn) => {
+    const reply = () => socket.write(framed(200, number, Buffer.from(`${connection} ${turn}`)));
+    if (connection === 1 && turn === 3) answer = reply;
+    else if (connection > 1 || turn === 1) reply();
+  });
+  expect(await ask(link, 65)).toBe('1 1');
+  const late = link.ask(Uint8Array.of(65), 20, false, room());
+  const beside = ask(link, 66);
+  await expect(late).rejects.toThrow('did not answer within 20 ms');
+  expect(await ask(link, 67)).toBe('2 1');
+  answer();
+  expect([await beside, await ask(link, 68), opened()]).toEqual(['1 3', '2 2', 2]);
+  await close();
+});
+
+function framed(code: number, number: number, body: Uint8Array): Buffer {
+  return Buffer.concat([frameHead({ byteCount: body.length, number, code }), body]);
+}
+
 /** All that comes back until the other side closes. */
-function sent(port: number, text: string, isEnd = false): Promise<string> {
+function saidTo(to: number, bytes: Uint8Array): Promise<string> {
   return new Promise((resolve) => {
     let received = '';
-    const socket = connect(port, '127.0.0.1', () => {
-      const bytes = Buffer.from(text, 'latin1');
-      isEnd ? socket.end(bytes) : socket.write(bytes);
-    });
+    const socket = connect(to, '127.0.0.1', () => socket.write(bytes));
     socket.setEncoding('latin1').on('data', (piece) => {
       received += piece;
     });
@@ -389,15 +478,18 @@ function sent(port: number, text: string, isEnd = false): Promise<string> {
   });
 }
 
-/** Of the one reply that comes. */
-function bodyOf(socket: Socket, byteCount: number): Promise<Buffer> {
+/** The next frames that come. */
+function framesOf(socket: Socket, count: number): Promise<[FrameHead, Uint8Array<ArrayBufferLike>][]> {
   return new Promise((resolve) => {
-    let received = Buffer.alloc(0);
-    socket.on('data', (piece) => {
-      received = Buffer.concat([received, piece]);
-      const start = received.indexOf('\r\n\r\n') + 4;
-      if (start >= 4 && received.length === start + byteCount) resolve(received.subarray(start));
+    const frames: [FrameHead, Uint8Array][] = [];
+    const reader = new FrameReader({
+      begin: () => Buffer.alloc,
+      end: (head, body) => {
+        frames.push([head, body]);
+        if (frames.length === count) resolve(frames);
+      },
     });
+    socket.on('data', (piece) => reader.take(piece));
     socket.resume();
   });
 }

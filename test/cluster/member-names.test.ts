@@ -5,7 +5,7 @@ import { PartialError } from '../../engine/partial-format.js';
 import { ClusterListener } from '../../src/cluster/cluster-listener.js';
 import { MemberNames } from '../../src/cluster/member-names.js';
 import { Peer } from '../../src/cluster/peer.js';
-import { HttpPeerLink } from '../../src/cluster/peer-link.js';
+import { TcpPeerLink } from '../../src/cluster/peer-link.js';
 import { Unavailable } from '../../src/endpoints/refusal.js';
 import { KeyRing } from '../../src/http/auth.js';
 import type { Names } from '../../src/http/console/console-api.js';
@@ -41,7 +41,6 @@ async function member(zone: string, own: Names): Promise<string> {
   const listener = new ClusterListener({
     keys: new KeyRing([{ key: 'key', projects: null }]),
     answer: () => Promise.reject(new Error('nothing is asked')),
-    answerAll: () => expect.unreachable('nothing is asked'),
     holdings: () => expect.unreachable('nobody asks for holdings'),
     names: (request) =>
       new MemberNames({ own, zone, peers: () => [], timeoutMs: TIMEOUT_MS }).answer(request),
@@ -50,12 +49,13 @@ async function member(zone: string, own: Names): Promise<string> {
       piece: () => expect.unreachable('nobody copies'),
       release: () => expect.unreachable('nobody copies'),
     },
-    server: { bugs: { report: (error) => bugs.push(error) } },
+    bugs: { report: (error) => bugs.push(error) },
+    identity: null,
   });
   listeners.push(listener);
-  const url = `http://127.0.0.1:${await listener.server.listen('127.0.0.1', 0)}`;
+  const url = `http://127.0.0.1:${await listener.listen('127.0.0.1', 0)}`;
   const told = { storeId: url, zone, url, wireVersion: 1, assigned: [], beside: [] };
-  peers.push(new Peer(told, new HttpPeerLink(url, 'key')));
+  peers.push(new Peer(told, new TcpPeerLink(url, 'key')));
   return url;
 }
 
@@ -68,12 +68,12 @@ beforeAll(async () => {
   await member('west', busy);
   // Nobody listens there.
   peers.push(
-    new Peer({ ...peers[0], storeId: 'gone' } as never, new HttpPeerLink('http://127.0.0.1:1', 'key')),
+    new Peer({ ...peers[0], storeId: 'gone' } as never, new TcpPeerLink('http://127.0.0.1:1', 'key')),
   );
 });
 afterAll(async () => {
   for (const { link } of peers) link.close();
-  await Promise.all(listeners.map((listener) => listener.server.close(0)));
+  await Promise.all(listeners.map((listener) => listener.close(0)));
 });
 
 test('projects of all, each once, in turn by how busy they are where they are known', async () => {

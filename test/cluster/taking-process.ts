@@ -8,7 +8,7 @@ import { setEnvironmentData } from 'node:worker_threads';
 import { pino } from 'pino';
 import { CopyTaker } from '../../src/cluster/copy-taker.js';
 import { WIRE_VERSION } from '../../src/cluster/limits.js';
-import { HttpPeerLink } from '../../src/cluster/peer-link.js';
+import { TcpPeerLink } from '../../src/cluster/peer-link.js';
 import { Peers } from '../../src/cluster/peers.js';
 import { Store } from '../../src/store/store.js';
 import { SYSTEM_PARTS } from '../../src/store/store-back-ends.js';
@@ -30,7 +30,7 @@ const member = { zone: '', wireVersion: WIRE_VERSION, assigned: [], beside: [] }
 const peers = new Peers({
   storeId: store.id,
   zone: '',
-  linkTo: (of) => new HttpPeerLink(of, 'key'),
+  linkTo: (of) => new TcpPeerLink(of, 'key'),
   monotonicUs,
   freshMs: 10_000,
 });

@@ -17,6 +17,7 @@ import {
 import type { AnswersInFlight } from './answers-in-flight.js';
 import { BodyReader, byteCountOf, isPieces } from './body.js';
 import { HeaderList } from './headers.js';
+import { listenOn } from './listen-on.js';
 import {
   type BodyConsumer,
   type BugReporter,
@@ -28,11 +29,10 @@ import {
   hasNoContent,
   isBodyConsumer,
   KEEP_ALIVE_LINE,
-  ListenError,
   type ServerPorts,
 } from './server.js';
 import { keepTickShape } from './tick-shape.js';
-import type { TlsIdentity } from './tls-identity.js';
+import { type TlsIdentity, tlsOptions } from './tls-identity.js';
 
 const MALFORMED = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
 
@@ -102,19 +102,7 @@ export class NodeServer implements HttpServer {
   }
 
   listen(host: string, port: number): Promise<number> {
-    return new Promise((resolve, reject) => {
-      const failed = (error: Error): void =>
-        reject(
-          new ListenError(`can't listen on ${host}:${port} (${this.#addressSettings}): ${error.message}`),
-        );
-      this.#server.once('error', failed);
-      this.#server.listen({ host, port, exclusive: true }, () => {
-        this.#server.off('error', failed);
-        this.#server.on('error', (error) => this.#bugs.report(error, 'the listening socket'));
-        const address = this.#server.address();
-        resolve(typeof address === 'object' && address !== null ? address.port : port);
-      });
-    });
+    return listenOn(this.#server, { host, port, settings: this.#addressSettings }, this.#bugs);
   }
 
   renewIdentity(identity: TlsIdentity): void {
@@ -328,10 +316,6 @@ function takenBytes(socket: Socket): number {
     readonly _handle?: { readonly writeQueueSize?: number } | null;
   };
   return socket.bytesWritten - (handle?.writeQueueSize ?? 0);
-}
-
-function tlsOptions({ certificate, key }: TlsIdentity) {
-  return { cert: certificate, key, minVersion: 'TLSv1.2' } as const;
 }
 
 /** What node:http's parser lets through and uWebSockets.js doesn't. */

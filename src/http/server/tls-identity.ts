@@ -43,3 +43,8 @@ export function checkedIdentity(certificate: string, key: string, paths: TlsPath
   }
   return { certificate, key, paths, expiresUs: Date.parse(first.validTo) * 1000 };
 }
+
+/** As Node's servers take it. */
+export function tlsOptions({ certificate, key }: TlsIdentity) {
+  return { cert: certificate, key, minVersion: 'TLSv1.2' } as const;
+}

@@ -126,7 +126,7 @@ export const PEER_READ_BYTES = 64 * 1024;
  */
 export const UNSENT_REPLY_BYTES = 4 * 1024 * 1024;
 
-/** Bytes of a key. Bigger: memory for strangers; smaller: keys that are shorter than people make them. */
+/** Bytes of a key. Bigger: memory for strangers; smaller: long keys are refused. */
 export const KEY_BYTES = 1024;
 
 /** Bytes that a copy of a partition is fetched by. Bigger: turns of the serving thread last longer; smaller: more requests. */

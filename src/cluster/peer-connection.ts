@@ -1,7 +1,7 @@
 /**
  * A connection to another member, kept, over which any number of requests are under way.
  *
- *   requests ──► sent together at the end of the turn; a connection is made where there is none
+ *   requests ──► sent together at the end of the turn, over a new connection if there is none
  *   replies  ──► read into one buffer for all connections, and from there to memory of their own, for large ones from
  *                `allocate`
  *   no reply in time ──► rejected; what is asked from then on goes over a new connection, as this one may be broken, or a

@@ -1,16 +1,19 @@
 /** The settings of several processes that answer together: where each listens for the others, and their key. */
 
 import { z } from 'zod';
+import { KEY_BYTES } from '../cluster/limits.js';
 import type { ApiKey } from '../http/auth.js';
 import type { HTTP_SETTINGS } from './http-settings.js';
 import type { KAFKA_SETTINGS } from './kafka-settings.js';
 import { integer, list, needs, type Setting, text, type Values } from './setting.js';
 
-const KEY = /^[\x21-\x2b\x2d-\x7e]{1,1024}$/;
+const KEY = /^[\x21-\x2b\x2d-\x7e]+$/;
 const clusterKeys = z.string().transform((value, context): ApiKey[] => {
   const keys = list(value);
-  if (!keys.every((key) => KEY.test(key)))
-    context.addIssue('must be a comma-separated list of keys of up to 1,024 characters in printable ASCII');
+  if (!keys.every((key) => KEY.test(key) && key.length <= KEY_BYTES))
+    context.addIssue(
+      `must be a comma-separated list of keys of up to ${KEY_BYTES} characters in printable ASCII`,
+    );
   return keys.map((key) => ({ key, projects: null }));
 });
 
